@@ -6,8 +6,8 @@ Write one class per operator: subclass SelfAttention or an operator of the repos
 - `name`, `equation` and `source`, for the report.
 - `linear_layers`, the names of the Linear layers. `roles` says which layers give queries, keys and values.
 - `compute_queries_keys_values`, if the layers alone do not give queries, keys and values.
-- `compute_source_spread` and `score_factors`, if the layers alone do not give the scores: the spread of the first
-  scores, and the parameters that scale the scores. Otherwise the spread is unknown, and `score_spread` cannot be set.
+- `compute_source_spread` and `score_factors`, if the class changes the scores or first values: the spread of the first
+  scores, and the parameters that scale the scores. Without these, the spread is unknown, and `score_spread` is refused.
 - `list_parameter_shapes`, `count_score_operations` and `initialise_parameters`, if there are parameters outside Linear
   layers: the shapes, the operations and the first values.
 

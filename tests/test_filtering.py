@@ -94,7 +94,7 @@ def test_the_embedded_corpus_loses_what_was_planted():
     assert counts["in", ""] == 2500
     assert counts["kept", ""] == len(read_kept_lines()) == 1640
     assert counts["malformed", ""] == len(read_malformed()) == 10
-    # one metadata in a hundred for each category
+    # one document in a hundred for each category
     for category in EXCLUDED:
         assert counts["dropped", category] >= 25
 

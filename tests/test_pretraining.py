@@ -86,7 +86,7 @@ def test_the_table_for_watching_reads_curves_of_the_plan_and_never_stops_a_run(e
 
 def test_a_step_of_short_blocks_has_fewer_operations(tokens, tmp_path):
     trainer = masked_lm.Trainer(make_run(), Corpus.open(tokens))
-    made = loop.Loop(trainer, tmp_path, {}, tmp_path / "live.csv")
+    made = loop.Loop(trainer, tmp_path / "checkpoint", {}, tmp_path / "live.csv")
     assert made._count_operations(0) < made._count_operations(trainer.steps - 1)
 
 

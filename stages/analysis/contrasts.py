@@ -56,8 +56,7 @@ Arm = str | Sequence[str]
 
 def describe_columns() -> pd.DataFrame:
     """Describes the table of comparisons: a row for each `column`, in order, with the `meaning`."""
-    columns = _read_descriptions()["columns"]
-    return pd.DataFrame(columns.items(), columns=["column", "meaning"])
+    return pd.DataFrame(_read_descriptions()["columns"].items(), columns=["column", "meaning"])
 
 
 def collect_quantities(rows: pd.DataFrame, measured: pd.DataFrame, baseline_scores: pd.DataFrame) -> pd.DataFrame:

@@ -31,8 +31,7 @@ def read_observations(settings: Settings) -> pd.DataFrame:
     # Without tasks, the file has no rows.
     if settings.tasks.names and find_file(TUNED).exists():
         parts.append(observations.read([find_file("baselines")]))
-        models = settings.list_finetuned()
-        parts.append(_read_models(TUNED, ["protocol", "operator", "size"], models, settings))
+        parts.append(_read_models(TUNED, ["protocol", "operator", "size"], settings.list_finetuned(), settings))
     further = _select_asked(_read_existing(list_further_stages()), settings)
     # A stable sort keeps the rows of an operator in the order of the files.
     parts.append(further.sort_values("operator", key=lambda names: names.map(settings.operators.index), kind="stable"))

@@ -158,8 +158,7 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
             entry["parameters"] = int(row.mean)
         is_shown = row.evaluated_on == GLUE_SCORE or row.protocol not in with_glue_score
         if row.metric == "score" and is_shown:
-            of_protocol = entry.setdefault(row.protocol, {})
-            of_protocol[row.evaluated_on] = round(100 * row.mean, 2)
+            entry.setdefault(row.protocol, {})[row.evaluated_on] = round(100 * row.mean, 2)
     for row in select_rows(compared, source=THIS_RUN, reference=REFERENCE).itertuples():
         entry = result.get(row.arm, {}).get(row.size, {})
         if row.quantity == "score":

@@ -32,6 +32,6 @@ from .operators import OPERATORS, SELF_ATTENTION, build_attention
 with suppress(ImportError):
     from . import auto  # noqa: F401
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = ["OPERATORS", "SELF_ATTENTION", "AsMultiheadAttention", "build_attention", "replace_attention"]

@@ -39,8 +39,20 @@ Shapes = dict[str, tuple[int, ...]]
 # (weight [out, in], bias [out]), as nn.Linear stores a projection
 Projection = tuple[Tensor, Tensor]
 
-# methods on which the first scores depend
-SCORES = {"compute_queries_keys_values", "compute_heads", "compute_weighted_values", "initialise_parameters"}
+# methods on which the scores before training depend
+SCORES = (
+    "compute_queries_keys_values",
+    "compute_heads",
+    "compute_diagonal",
+    "compute_scores",
+    "compute_products",
+    "compute_weighted_values",
+    "initialise_parameters",
+)
+
+
+def _know_no_spread(self, deviation: float) -> None:
+    """Takes the place of an inherited formula for other scores."""
 
 
 class SelfAttention(nn.Module):
@@ -85,9 +97,10 @@ class SelfAttention(nn.Module):
         # A user's class takes nothing from the catalogue, even with the name of a class of this package.
         # "stages.attention.operators" gives "stages.attention".
         if cls.__module__.rpartition(".")[0] != __package__:
-            # A formula that is inherited holds for the inherited scores only.
-            if vars(cls).keys() & SCORES and "compute_source_spread" not in vars(cls):
-                cls.compute_source_spread = lambda *_: None
+            # A formula of the spread holds for the scores of its own class only.
+            owner = next(base for base in cls.__mro__ if "compute_source_spread" in vars(base))
+            if any(getattr(cls, name, None) is not getattr(owner, name, None) for name in SCORES):
+                cls.compute_source_spread = _know_no_spread
             return
         if cls.__name__ not in CATALOGUE:
             raise ValueError(f"{cls.__name__} is missing in CATALOGUE of catalogue.py; add an entry for the class")

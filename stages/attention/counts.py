@@ -69,9 +69,10 @@ def count_model_parameters(kind: str, variant: Variant, size: Size) -> int:
 
 
 def compute_first_score_spread(variant: Variant, size: Size, deviation: float) -> float | None:
-    """Computes the standard deviation of the attention scores of different tokens before training.
+    """Computes, for tables only, the standard deviation of the attention scores of different tokens before training.
 
-    `deviation` is the standard deviation of the new weights of Linear layers. Returns `None` without a formula.
+    `deviation` is the standard deviation of the new weights of Linear layers. Returns `None` if the operator has no
+    formula (`compute_source_spread`).
     """
     return _build_layer(variant, size).attention.self.compute_first_spread(deviation)
 

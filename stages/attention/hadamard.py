@@ -36,7 +36,7 @@ class Fixed(SelfAttention):
         return 0
 
     def compute_scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Cuts the learned scores W to [1, heads, n, m]; ValueError for more tokens than `positions`."""
+        """Cuts the learned scores W to [1, heads, n, m]."""
         n = X.shape[1]
         m = n if memory is None else memory.shape[1]
         longest = max(n, m)

@@ -102,7 +102,7 @@ def weigh_values(
 ) -> Tensor:
     """Computes softmax(scores) V, [batch, heads, n, d], with the softmax over keys.
 
-    The scores are [batch or 1, heads, n, m]; `dropout` is the rate on the weights, in [0, 1).
+    The scores are [batch or 1, heads, n, m]; `dropout` is a rate in [0, 1).
     """
     weights = torch.softmax(mask_scores(scores, mask), dim=-1)
     if dropout:

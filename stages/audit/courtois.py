@@ -17,6 +17,7 @@ def check_counts() -> Findings:
     table = read_numbers("courtois2024_table2_model_parameters")
     for size, operator in product(SIZES, COURTOIS):
         row = f"{size}.{operator}"
+        # a key of statements.yaml, whose braces `check_equal` fills
         yield check_equal(
             "C.PARAM.{size}.{operator}",
             int(table[row, "params"]),

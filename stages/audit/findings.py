@@ -45,7 +45,7 @@ def read_content(name: str) -> dict:
 
 def make_finding(check: str, verdict: Statement, **values: object) -> Finding:
     """Make a finding with the words of statements.yaml: `C.GAIN.{size}` and `size="base"` give check `C.GAIN.base`."""
-    # Fractions have no format such as `.2f`.
+    # Before Python 3.12, Fractions have no format such as `.2f`.
     shown = {name: float(value) if isinstance(value, Fraction) else value for name, value in values.items()}
     statement, arithmetic = read_content("statements")[check]
     return Finding(

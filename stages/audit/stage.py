@@ -64,8 +64,7 @@ def make_checks(raw: pd.DataFrame) -> pd.DataFrame:
     """Make the table of all checks, sorted by source; `raw` measures the results that Courtois et al. released."""
     findings = []
     for entry in read_content("checks")["readings"]:
-        verdict = Statement[entry["verdict"]]
-        findings.append(Finding(**entry | {"verdict": verdict}, by="reading"))
+        findings.append(Finding(**entry | {"verdict": Statement[entry["verdict"]]}, by="reading"))
     # The checks of a module are its own generators, in the order of the file.
     for part in PARTS:
         for check in filter(isgeneratorfunction, vars(part).values()):

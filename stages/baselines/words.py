@@ -61,8 +61,8 @@ def _extract_words(texts: Texts) -> list[str]:
 def _extract_overlap(texts: Texts) -> list[str]:
     """Extracts the words of each text, and the shared and differing words of two texts."""
     # ("a cat", "cat") gives "first a", "first cat", "second cat", "shared cat", "number of shared words", "differing a"
-    # and "number of differing words". Each shared word adds "number of shared words" once, so that CountVectorizer
-    # counts the words.
+    # and "number of differing words". Each shared or differing word adds "number of ... words" once, so that
+    # CountVectorizer counts the words.
     first = set(_split_words(texts[0]))
     features = [f"first {word}" for word in first]
     if texts[1] is not None:

@@ -94,7 +94,7 @@ class FinetuningRun(TunedRun):
     def job(self) -> Job:
         """The run as a job of `finetune`."""
         inputs = (Path(self.weights), TASK_FOLDER / self.task, TOKENIZER)
-        # A run with `keep` must leave the folder `model`, which the stage's outputs have as `keep`.
+        # A run with `keep` must leave the folder `model`, which the stage then links as `keep`.
         external = {"model": self.keep} if self.keep else {}
         return Job(self.name, self, inputs, required=tuple(external), external_files=external)
 

@@ -223,7 +223,7 @@ def compute_logits(model, examples: Encoded, indices: np.ndarray) -> Tensor:
 
 @torch.no_grad()
 def predict_examples(model, examples: Encoded, precision: str) -> np.ndarray:
-    """Predicts n examples, and leaves the model in evaluation mode; ValueError for a prediction that is not finite.
+    """Predicts n examples in evaluation mode; ValueError for a prediction that is not finite.
 
     Returns:
         [n] float64: class indices, or the scores of a regression (single output).

@@ -24,9 +24,9 @@ SHARD = "shard.jsonl.zst"
 
 
 def count_documents(argument: dict, _folder: Path) -> dict:
-    """Job (runner/jobs.py): counts the documents of the file `path`, at most `limit` (None: all), unsound ones too.
+    """Job (runner/jobs.py): counts the documents of the file `path`, at most `limit` (None: all), to plan equal shards.
 
-    Returns the description of the file.
+    Documents that filtering will drop count, too. Returns the description of the file.
     """
     path = Path(argument["path"])
     documents = _number_lines(path) if find_form(path) == ".jsonl" else _split_texts(path)

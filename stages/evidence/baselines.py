@@ -116,7 +116,7 @@ def collect_baselines(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     answers = raw["evaluated_on"].str.startswith(ANSWERS)
     for metric, answered in raw[answers].groupby("metric", sort=False):
         parts.append(_average_columns(answered, ("squad1", "squad2"), "squad").assign(metric=metric))
-    # Scores. A baseline with a recipe only counts under the same protocol, all other baselines under every protocol.
+    # Scores. A trained baseline counts only under the protocol of the training, any other under every protocol.
     wanted = raw.rename(columns={"protocol": "recipe"}).merge(scores.list_metrics(), on=["evaluated_on", "metric"])
     recipes = wanted["recipe"]
     wanted = wanted[recipes.isna() | (recipes == wanted["protocol"])]

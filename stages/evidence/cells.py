@@ -227,7 +227,7 @@ def _start_cell(table: Table, row: Row, column: Column) -> dict:
 def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSources) -> dict:
     """Fills a cell with the numbers of the paper (`printed`, or None), of the released results and of this run.
 
-    `sources` have only the measurements of the table.
+    The verdict is `None` if `judge_families` has to decide.
     """
     cell = _start_cell(table, row, column)
     if printed is not None:
@@ -236,9 +236,9 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
     if column.select is None or row.select is None:
         return cell
     fields = row.select | column.select
-    # A row may override the scale of the column.
     scale = column.scale if row.scale is None else row.scale
     released = _select_scaled(sources.released, fields, scale)
+    # Steps to a milestone have no mean if a run never reaches the milestone; any other number is reached.
     if len(released) and released["reached"].all():
         summary = summarise_cell(released, sources.options.confidence)
         cell.update(released=summary.mean, released_sd=summary.sd, released_n=summary.n)
@@ -247,17 +247,16 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
         cell.update(status=Difference.NOT_RUN, verdict=Difference.NOT_RUN)
         return cell
     cell["status"] = MEASURED
-    # Steps to a milestone have no mean if a run never reaches the milestone.
     if runs["reached"].all():
         summary = summarise_cell(runs, sources.options.confidence)
         # All runs of a cell are scored on the same data, so the first run has the baselines of all.
-        known = scale * runs[["most_frequent", "most_frequent_high", "words_and_overlap"]].iloc[0]
-        cell.update(summary._asdict() | known.to_dict())
-        cell["at_chance"] = baselines.is_at_chance(summary.mean, known["most_frequent_high"])
+        baseline_scores = scale * runs[["most_frequent", "most_frequent_high", "words_and_overlap"]].iloc[0]
+        cell.update(summary._asdict() | baseline_scores.to_dict())
+        cell["at_chance"] = baselines.is_at_chance(summary.mean, baseline_scores["most_frequent_high"])
     verdict = cell_verdicts.judge_cell(printed, runs, column.tested, sources.comparable, cell.get("at_chance"))
-    # Without a verdict, an interval decides in `judge_families`.
     if verdict is None:
-        cell["difference_error"] = compute_error_of_difference(find_units(runs)[0])
+        values, _, _ = find_units(runs)
+        cell["difference_error"] = compute_error_of_difference(values)
     cell["verdict"] = verdict
     return cell
 

@@ -238,5 +238,4 @@ def summarise_curves(rows: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame
         quantity="glue_score",
         value=100 * scores["value"],
     )
-    curves = stack_frames([losses, scores])
-    return compute_bands(curves, ["quantity", "operator", "size", "step"])
+    return compute_bands(stack_frames([losses, scores]), ["quantity", "operator", "size", "step"])

@@ -181,8 +181,7 @@ def read_times_saved(measured: pd.DataFrame) -> pd.DataFrame:
         `reproduced` for this run), `quantity`, `operator`, `size`, `value`, and `n`, the number of rounds behind a
         measured mean, or NaN.
     """
-    numbers = read_table(FIGURES)
-    printed = select_rows(numbers, column_key="time_reduction")
+    printed = select_rows(read_table(FIGURES), column_key="time_reduction")
     tasks = printed["row_key"].str.removeprefix("time.")
     printed = printed.assign(label=tasks, operator="shared", size="base", source="published")
     timed = select_rows(measured, metric="time_saved_percent").rename(columns={"task": "label"})

@@ -112,10 +112,10 @@ def judge_claim(low: float, high: float, above: float = -inf, below: float = inf
 
 
 def find_unit(text: str) -> Fraction:
-    """Finds the worth of one unit in the last significant digit of a printed number: `5.93` gives 1/100.
+    """Finds the unit of the last significant digit of a printed number, its tolerance: `5.93` gives 1/100.
 
-    Zeros at the end of a whole number only show the size of the number, but the first two digits always count: `30000`
-    gives 1,000, and `50` gives 1, so that 48 does not pass as a rounded 50.
+    `30000` gives 1,000, because zeros at the end only show the size of a number. But the first two digits always count:
+    `50` gives 1, so that 48 does not pass as a rounded 50.
     """
     digits = text.lstrip("+-")
     if "." in digits:

@@ -79,7 +79,6 @@ def compile_lists(argument: dict, folder: Path) -> dict:
     categories' names).
 
     Returns:
-        Three entries:
         - `entries`: the number of different entries by category
         - `no_entries`: the number of lines that are no entries, without blank lines and comments
         - `first_no_entries`: the first five of these lines, each with file and number
@@ -92,7 +91,7 @@ def compile_lists(argument: dict, folder: Path) -> dict:
     hashes = []
     rejected = {"no_entries": 0, "first_no_entries": []}
     for category, files in categories.items():
-        # the first list, mostly `domains`, must have an entry
+        # the first list, mostly `domains`, must have an entry; `_read_entries` adds to `rejected`
         entries = chain.from_iterable(_read_entries(file, rejected, required=file == files[0]) for file in files)
         category_hashes = np.unique(np.fromiter(map(_hash_entry, entries), dtype=np.uint64))
         counts[category] = len(category_hashes)

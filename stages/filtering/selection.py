@@ -26,9 +26,9 @@ def place_kept(shards: list[Path], results: jobs.Results, folder: Path, settings
             # nothing is left out, so the file of the job gets a second name, without a copy
             link_file(job_folder / PASSED, target)
             _, size = result["passed"]
-        # documents passed; if no document was chosen, there is no file
         elif len(kept):
             size = copy_kept(job_folder / PASSED, target, kept)
+        # otherwise nothing was chosen, and there is no file
         yield from make_shard_rows(shard.name, result, (len(kept), size))
 
 

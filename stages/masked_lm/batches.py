@@ -44,8 +44,8 @@ def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Ba
     inputs, chosen = mask_tokens(sequences, corpus, recipe.mask_probability, generator)
     masked = int(chosen.sum())
     require_masked(masked, f"step {step + 1}", "pretraining.batch_size")
-    # 3. Cut the share of this process into parts of `rows` rows. In a small batch, a share may be empty, but `split`
-    # does not take 0.
+    # 3. Cut the share of this process into parts of `rows` rows. In a small batch, a share may be empty, but no
+    # list is padded to a multiple of 0 rows.
     share = [distributed.take_share(tensor) for tensor in (inputs, sequences, chosen)]
     rows = max(len(share[0]), 1)
     if recipe.micro_batch_size:

@@ -125,7 +125,7 @@ def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> model_jobs.O
             log = result["log"]
             final = find_pretrained(run.operator, run.size, run.seed)
             publish_model(run, log, folder / "model", log[-1]["step"], models / final.relative_to(PRETRAINED), final)
-            # `name` is such as intermediate_models/step-100
+            # `name` is, for example, intermediate_models/step-100
             for step, name in run.saved_models.items():
                 final = find_model_after(run.operator, run.size, run.seed, step)
                 publish_model(run, log, folder / name, step, earlier / final.relative_to(INTERMEDIATE_MODELS), final)

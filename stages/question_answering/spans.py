@@ -76,7 +76,7 @@ def answer_questions(
     windows = encode_questions(table, tokenizer_file, recipe)
     contexts = pd.read_parquet(table, columns=["context"])["context"]
     spans = score_windows(model, windows, recipe)
-    # With an infinite threshold, a low score never gives an empty text.
+    # With an infinite threshold, the score for no answer never makes the text empty.
     threshold = recipe.null_threshold if unanswerable else math.inf
     return choose_answers(contexts, windows, spans, threshold)
 

@@ -48,6 +48,5 @@ def build_own_tables(settings: Settings, read: Reader) -> list[Grid]:
         # the highest level of noise, such as 0.4
         "strongest": read("noise_curves")["level"].max(),
     }
-    entries = read_content("tables")
     # `forms` is no table, but keys that columns share
-    return [own_tables.build_table(name, read, **facts) for name in entries if name != "forms"]
+    return [own_tables.build_table(name, read, **facts) for name in read_content("tables") if name != "forms"]

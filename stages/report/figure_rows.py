@@ -15,7 +15,7 @@ from stages.report import names, read_results
 def list_answers() -> pd.DataFrame:
     """Lists the scores of question answering in per cent: F1 and exact match, published and of this run."""
     cells = select_rows(read_results.read_cells(), table="kowsher2025_naacl_table2_squad")
-    # keys of rows and columns are such as `base.shared.single` and `squad1_f1`
+    # keys of rows and columns look like `base.shared.single` and `squad1_f1`
     models = cells["row_key"].str.extract(r"^(?P<size>\w+)\.(?P<operator>\w+)\.(?P<trained>\w+)$")
     scores = cells["column_key"].str.extract(r"^(?P<questions>squad\d)_(?P<measure>\w+)$")
     # averages and answers without a model are left out
@@ -33,7 +33,7 @@ def list_answers() -> pd.DataFrame:
 def read_printed(table: str) -> pd.DataFrame:
     """Reads the numbers of a published table of BERT-base; `row` is a level of noise or a task, and `column` a task."""
     cells = select_rows(read_results.read_cells(), table=table).dropna(subset="published")
-    # keys of rows and columns are such as `noise_5` and `mnli.shared`, or `row_mnli` and `col_mnli.shared`
+    # keys of rows and columns look like `noise_5` and `mnli.shared`, or `row_mnli` and `col_mnli.shared`
     parts = cells["column_key"].str.extract(r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$")
     row = cells["row_key"].str.removeprefix("noise_").str.removeprefix("row_")
     return parts.assign(
@@ -69,6 +69,7 @@ def build_transfer() -> pd.DataFrame:
     The last row of a matrix of this run has the accuracy of always giving the more frequent answer.
     """
     printed = read_printed("kowsher2025_naacl_table6_cross_domain")
+    # columns of the table are read as tasks of training; the paper does not say
     printed = printed.assign(trained=printed["column"], evaluated_on=printed["row"].replace(COLUMN_OF))
     run = read_results.read_table("transfer").rename(columns={"task": "trained"})
     run = run.assign(source=THIS_RUN, estimate=100 * run["mean"])
@@ -77,6 +78,7 @@ def build_transfer() -> pd.DataFrame:
     majority = majority.drop_duplicates(["operator", "size", "protocol", "evaluated_on"])
     rows = stack_frames([printed, select_rows(run, metric="accuracy"), majority])
     columns = ["source", "protocol", "size", "operator", "trained", "evaluated_on", "estimate"]
+    # of MNLI's two test sets, only the matched one, MNLI-m, under the name of the task, MNLI
     rows = rows.loc[rows["evaluated_on"] != MISMATCHED, columns]
     rows["trained"] = rows["trained"].map(names.name_key)
     rows["tested"] = rows["evaluated_on"].map(names.name_key).str.removesuffix("-m")

@@ -121,7 +121,7 @@ def choose_columns(grid: Grid) -> Latex:
     for column in columns:
         # a word is not broken
         longest_word = max(map(len, " ".join(column).split()))
-        # longer cells than 60 letters run over a few lines
+        # cells of more than 60 letters run over a few lines
         weights.append(longest_word + min(mean(map(len, column)), 60))
     # each column loses 0.014 of the width of the line to the space around it
     share = (1 - 0.014 * len(columns)) / sum(weights)

@@ -33,7 +33,7 @@ def name_key(key: str) -> str:
 def name_fields(fields: str, values: dict[str, object]) -> str:
     """Writes the values of fields for readers: the fields `size operator` give `BERT-tiny original`.
 
-    `fields` is separated by spaces; `values` has the values by field, and empty values are left out.
+    Empty values are left out.
     """
     words = []
     for field in fields.split():

@@ -25,7 +25,7 @@ File = tuple[str, str | bytes]
 
 
 def main(settings: Settings) -> None:
-    """Makes all tables and figures, and writes the report; compiles the PDF if params.yaml asks for a PDF."""
+    """Makes all tables and figures, and writes the report."""
     # a variant is drawn in the colour of its operator
     for name, variant in settings.variants.items():
         looks.PARENTS[name] = variant.operator
@@ -33,7 +33,7 @@ def main(settings: Settings) -> None:
     facts = {
         **gather_facts(settings),
         **gather_findings(settings, read),
-        # the words in place of an empty list of verdicts
+        # shown where no verdict was found
         "nothing": read_content("sentences")["nothing"],
     }
     grids = all_tables.build_tables(settings, read)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from io import BytesIO
 from xml.etree import ElementTree
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from stages.report.looks import SETTINGS
@@ -20,6 +21,11 @@ ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 
 def save_figure(figure: Figure, words: Iterable[str]) -> dict[str, bytes]:
     """Returns a figure as `svg` and `pdf`; `words` are the hover texts of the artists `mark0`, `mark1`, ..."""
+    # rounded, because the layout's last digits differ between processes
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position(np.round(axes.get_position().bounds, 6))
     files = {}
     for form, fields in METADATA.items():
         buffer = BytesIO()

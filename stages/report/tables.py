@@ -133,7 +133,7 @@ class Grid(Shown):
 
     @cached_property
     def kinds(self) -> list[str]:
-        """The kind of every column of values: the kind of the first value that is not missing."""
+        """The kind of every column, which decides the alignment: `number` or `text`, as of the first value present."""
         kinds = []
         for column in self.columns:
             present = [value.kind for value in column if value.text != MISSING]

@@ -214,7 +214,7 @@ def prepare_worker(number: int) -> None:
     threads = min(max(joblib.cpu_count() // number, 1), 32)
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(threads))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # the kernel misses a stage that ended before this call, the thread does not
+    # if the stage ended before this call, the kernel sends no signal, but the thread notices
     end_with_parent()
     threading.Thread(target=_wait_for_end, daemon=True).start()
     # a garbage collection that visits imported objects would copy memory shared with the server

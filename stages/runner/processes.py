@@ -24,7 +24,7 @@ def find_rank(variable: str = "RANK", missing: str = "") -> int:
 
 
 def count_processes() -> int:
-    """Returns how many processes share every job; 1 without a launcher, ValueError for a WORLD_SIZE from elsewhere."""
+    """Returns how many processes share every job; 1 without a launcher. ValueError for a bad WORLD_SIZE."""
     text = os.environ.get("WORLD_SIZE") or "1"
     if not text.isdecimal() or int(text) == 0:
         raise ValueError(f"WORLD_SIZE is {text!r}, expected a number of processes; {LAUNCHER}")

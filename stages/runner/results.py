@@ -70,7 +70,7 @@ def read(folder: Path) -> dict | None:
         record = json.loads(path.read_bytes())
         digest = record.pop("sha256")
         intact = digest == _digest_record(record) and isinstance(record["files"], dict) and "result" in record
-    # the errors of a file that is no record
+    # what the lines above raise for a file that is no record
     except NO_RECORD:
         intact = False
     if not intact:
@@ -112,9 +112,10 @@ def hand_on(stage: str, external_files: dict[Path, Container[str]]) -> None:
 
 
 def bring_back(folder: Path, external_files: dict[str, Path]) -> None:
-    """Restores the folder of a job from data/results, if all files are there; the caller checks the checksums.
+    """Restores a finished job from data/results, so that a pulled run is not computed again; the caller checks sums.
 
-    `external_files` maps the name of an external file or folder to the path in another output of the stage.
+    Files that data/results lacks, such as weights, are in other outputs of the stage: `external_files` maps the name of
+    such a file or folder to the path.
     """
     for handed_on in RESULTS.glob(f"*/{folder.name}"):
         sources = {name: handed_on / name for name in (RESULT, DESCRIPTION)}
@@ -144,7 +145,7 @@ def _require_inside(names: Iterable, path: Path) -> None:
     """Raises a ValueError if a name in the result at `path` could lead out of the folder."""
     for name in names:
         relative = PurePath(name)
-        # no such name was written: RESULT is damaged or forged
+        # `write` never writes a name that leads out
         leads_out = relative.is_absolute() or ".." in relative.parts
         if leads_out or relative.as_posix() != name or not name.isprintable() or len(name) > LONGEST:
             raise ValueError(

@@ -37,6 +37,7 @@ def describe_operators(users_file: Path | None = None, listed: Collection[str] =
         # in Python's order: the first base wins over later bases, and the class over all bases
         for base in reversed(node.bases):
             attributes.update(classes.get(ast.unparse(base), {}))
+        # another operator's equation and source would be a wrong citation
         attributes.update({"equation": None, "source": None}, **literals)
         classes[node.name] = attributes
         if "name" not in literals:

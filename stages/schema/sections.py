@@ -252,7 +252,7 @@ Arm = Name | Pair[Name]
 
 
 class Analysis(Record):
-    """Levels of intervals and of losses, and comparisons of operators other than `original`."""
+    """Levels of intervals and of losses, and comparisons beside those of every operator with `original`."""
 
     confidence: Annotated[float, Field(gt=0.5, lt=1)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]

@@ -39,7 +39,6 @@ class Sized(Record):
 
     def require_room(self, operators: Collection[str]) -> None:
         """Raises ValueError if an operator would leave the feed-forward network no width."""
-        # the network is narrowed so that the model has as many weights as the model of another operator
         for operator in LEAST_WIDTHS:
             least = self.find_least_width(operator)
             if operator in operators and self.intermediate < least:

@@ -76,8 +76,7 @@ def copy_tokens(lengths: dict[Path, int], file: BinaryIO, start: int, stop: int)
         last = min(stop - tokens_before, length)
         # an empty file cannot be mapped; one file at a time is open, as a corpus may have thousands
         if first < last:
-            tokens = np.memmap(stream, ITEM, "r")
-            part = tokens[first:last]
+            part = np.memmap(stream, ITEM, "r")[first:last]
             # `part.tofile` would not report a full disk
             file.write(part.data)
         tokens_before += length

@@ -33,7 +33,7 @@ BYTES_PER_WEIGHT = 12
 
 
 class Counter:
-    """Counts new jobs in place of workers, which would do the jobs; `jobs.run` calls the counter.
+    """Counts new jobs: `jobs.run` calls the counter in place of workers, so that no job is done.
 
     Attributes:
         counts: numbers of new jobs and of all jobs, by stage.
@@ -77,7 +77,7 @@ class Counter:
         return self._outdated.isdisjoint(paths) and all(file.exists() for file in job.inputs)
 
     def _estimate_bytes(self, job: Job) -> int:
-        """Estimates the size of the models that a job leaves, as if the operator were `original`, the largest."""
+        """Estimates the size of the models that a job leaves, as if the operator were `original`."""
         if not job.external_files:
             return 0
         model = self._settings.models[job.argument.size]

@@ -21,7 +21,7 @@ from stages.schema.training_sections import Model
 from stages.settings.costs import describe_costs
 from stages.settings.sources import require_outputs, require_sources
 
-# Operators that store attention weights on a GPU. All others use PyTorch's kernels, which store no weights.
+# Operators whose self-attention stores weights on a GPU. Other self-attention uses PyTorch's kernels, which store none.
 WRITTEN_OUT = ("fixed", "hadamard", "hadamard_by_head")
 # operators with attention over parameters: the number of heads of this attention as a multiple of the model's heads
 OVER_PARAMETERS = {"over_parameters": 1, "over_parameters_wide": 2}

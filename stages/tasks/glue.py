@@ -102,7 +102,7 @@ def _require_unquoted(path: Path, lines: list[str], task: Task) -> None:
 def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
     """Reads a split of a GLUE task from the hub (nyu-mll/glue); drops and counts rows without a label.
 
-    A ValueError: a column or a text is missing, no row has a label, or the classes are not GLUE's classes in order.
+    ValueError if a column or a text is missing, no row has a label, or the classes are not GLUE's classes in order.
     """
     needed = (*(task.hub_texts or task.texts), "label")
     data, source = commits.load_split(hub.repository, task.name, hub.revision, split.name, "tasks.hub", needed)

@@ -180,8 +180,8 @@ def _find_fault(row, unanswerable: bool) -> str | None:
 def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
     """Derives a stand-in for the training questions of SQuAD 2.0: a third of the questions of 1.1 lose the answer.
 
-    A drawn question moves to another paragraph, which holds no answer and shares the most words with the question. A
-    paragraph of the same article is preferred. The order of questions stays, and the result is marked as a subset.
+    A drawn question moves to another paragraph, which holds no answer and shares the most, and the rarest, words with
+    the question. A paragraph of the same article is preferred. The order of questions stays. The result is a subset.
 
     Raises:
         ValueError: every paragraph holds an answer of a drawn question.

@@ -59,8 +59,8 @@ class File(msgspec.Struct):
 def read_original(root: Path, split: str, words: int) -> Examples:
     """Reads a split of TriviaQA from the original files of the parts (wikipedia, web) that exist, in `root`/triviaqa.
 
-    Answers are looked for in the first `words` words of a document. A ValueError: a file is missing or cannot be read,
-    or no question has an answer there.
+    Answers are looked for in the first `words` words of a document. ValueError if a file is missing or cannot be
+    read, or no question has an answer there.
     """
     paths = find_triviaqa(root, split)
     # Without a part (wikipedia or web), the examples are a subset, too.

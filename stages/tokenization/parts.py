@@ -1,4 +1,4 @@
-"""Cuts long documents into parts, which bound the memory of encoding and training."""
+"""Cuts long documents into parts, which bound the memory of encoding, and of training a vocabulary."""
 
 import re
 from collections.abc import Iterator

@@ -201,7 +201,6 @@ def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
             f"tokenization.validation_documents: {count} of {total} filtered documents leave no document for training; "
             "lower the number, or add documents (in text files, a blank line ends a document)"
         )
-    random = np.random.default_rng(seed)
-    chosen = random.choice(total, size=count, replace=False)
+    chosen = np.random.default_rng(seed).choice(total, size=count, replace=False)
     chosen.sort()
     return list(reading.split_by_shard(chosen, documents))

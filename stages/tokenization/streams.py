@@ -44,7 +44,7 @@ def tokenize_shard(argument: dict, folder: Path) -> dict:
     # the jobs are parallel already
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     tokenizer = Tokenizer.from_file(argument["tokenizer"])
-    # [MASK] in a text is a word, not the token
+    # [MASK] in a text is ordinary text, not the special token
     tokenizer.encode_special_tokens = True
     memory = WordMemory(tokenizer)
     unknown = tokenizer.token_to_id("[UNK]")

@@ -180,7 +180,7 @@ def _find_alphabet(documents: Iterable[str], limit: int) -> tuple[list[str], lis
         frequencies.update(text.replace(" ", ""))
         for word, _ in splitter.pre_tokenize_str(text):
             continuing.update(word[1:])
-    # characters of equal frequency are ranked alphabetically, so that the order of documents does not matter
+    # characters of equal frequency are ranked by code point, so that the order of documents does not matter
     ranked = sorted(frequencies, key=lambda character: (-frequencies[character], character))
     characters = sorted(ALWAYS.union(ranked[:limit]))
     continuing_characters = [character for character in characters if character in continuing]

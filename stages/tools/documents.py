@@ -43,11 +43,12 @@ def prepare_tokenization(folder: Path) -> WorkPair:
     """Prepares two calls that tokenize the first filtered shard: by stage `tokenization`, and by datasets.map."""
     # a single core for stage and peer
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    # not the repeated documents of `write_documents`: the stage remembers words, and would find no new words there
+    # a real shard, because `write_documents` repeats documents: the stage would remember all words
     shard = reading.list_shards(FILTERED)[0]
     argument = {"shard": str(shard), "tokenizer": str(TOKENIZER), "validation": [], "drop_to_multiple": None}
     ours = partial(tokenize_shard, argument, folder)
     theirs = partial(tokenize_with_datasets, shard)
+    # writes train.bin
     ours()
     ids = np.concatenate(theirs().with_format("numpy")[:]["input_ids"])
     if not np.array_equal(np.fromfile(folder / "train.bin", dtype=ITEM), ids):
@@ -102,7 +103,7 @@ def tokenize_with_datasets(shard: Path):
     from datasets import Dataset, disable_progress_bars
 
     disable_progress_bars()
-    # `split_special_tokens`: [MASK] in a text is a word, not the token
+    # `split_special_tokens`: [MASK] in a text is ordinary text, not the special token
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_file=str(TOKENIZER), model_max_length=1 << 30, split_special_tokens=True
     )

@@ -3,7 +3,6 @@
 A page is a Jinja template in reports/pages.
 """
 
-import argparse
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -126,7 +125,6 @@ def render(name: str) -> str:
 
 def main() -> None:
     """Writes both pages."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
     for name, path in PAGES.items():
         write_atomically(path, render(name))
         print(f"{path}: written")

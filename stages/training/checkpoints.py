@@ -82,8 +82,7 @@ def _read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def _compute_digest(tensors: dict[str, Tensor], state: dict[str, str]) -> str:
     """Computes the SHA-256 of the content of a checkpoint: the texts `state` and all tensors by name."""
-    text = json.dumps(state, sort_keys=True)
-    hashed = hashlib.sha256(text.encode())
+    hashed = hashlib.sha256(json.dumps(state, sort_keys=True).encode())
     # One tensor at a time, because the bytes of all tensors would double the memory.
     for name, tensor in sorted(tensors.items()):
         description = f"{name} {tensor.dtype} {list(tensor.shape)}"

@@ -52,9 +52,8 @@ def open_autocast(precision: str) -> torch.autocast:
 
 def reuse_memory() -> None:
     """Has the C library keep the memory of freed tensors, up to 1 GiB, for the next step."""
-    # By default glibc returns every large block to the system and gets zeroed pages back: 6 % of a CPU step (4 layers
-    # of width 256, batches of 4,096 tokens). Here no block is mapped separately, free memory above 1 GiB is returned,
-    # and the heap grows by at least 64 MiB at a time. C libraries without `mallopt` keep the defaults.
+    # By default glibc returns every large block to the system and gets zeroed pages back: 6 % of a small CPU
+    # step. Here no block is mapped separately, free memory above 1 GiB is returned, and the heap grows by 64 MiB.
     if sys.platform != "linux":
         return
     library = ctypes.CDLL(None)

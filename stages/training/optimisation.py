@@ -50,15 +50,13 @@ def build_optimiser(
 ) -> torch.optim.AdamW:
     """Builds fused AdamW, without weight decay on biases and LayerNorm (as the released code of Courtois et al.).
 
-    All other parameters decay, also the operators' own: the matrix S of pairwise, as in that code, and diagonals. The
-    parameters of an operator that only scores depend on learn at the operator's `score_rate`, a multiple of the rate.
-    The rate is 0 until `apply_gradients`.
+    All other parameters decay, also the operators' own, such as the matrix S of pairwise. Parameters on which only the
+    scores depend (`scores_alone`) learn at `score_rate` times the rate. The rate is 0 until `apply_gradients`.
     """
     # parameter -> multiple of the rate, if not 1
     multiples = {}
     for module in model.modules():
         if isinstance(module, SelfAttention) and module.score_rate is not None:
-            # names of the parameters that only scores depend on, such as S
             for name in module.scores_alone:
                 multiples[getattr(module, name)] = module.score_rate
     # (weight decay, multiple) -> parameter group of PyTorch
@@ -162,7 +160,7 @@ class UnreadLosses:
         # A GPU is read once for many updates, because each read makes the GPU wait.
         pairs = torch.stack(values).tolist()
         for step, (loss, norm) in zip(steps, pairs, strict=True):
-            # asked here, too, because `describe` takes time
+            # checked here, too, so that `describe`, which takes time, is called only for a bad norm
             if not math.isfinite(norm):
                 require_finite_gradient(norm, self._describe(step, loss))
         return pairs

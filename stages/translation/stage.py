@@ -128,10 +128,9 @@ def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> model_jobs.O
 def main(settings: Settings, operator: str | None = None) -> dict | None:
     """Runs the jobs; returns sacrebleu's signatures for the record, or `None` if an operator is given."""
     operators = (operator,) if operator else settings.translation.operators
-    plan = plan_jobs(settings, operators)
     return model_jobs.run(
         train_and_evaluate,
-        plan,
+        plan_jobs(settings, operators),
         "translation",
         settings.workers,
         write_outputs,
